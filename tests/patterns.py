@@ -3,8 +3,6 @@ make.
 
 Patterns of SQL are not here: DuckDB's RE2 is linear by construction."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import importlib
@@ -74,10 +72,10 @@ class _Anything(str):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> _Anything:
+    def __getattr__(self, name: str) -> "_Anything":
         return self
 
-    def __call__(self, *args: Any, **named: Any) -> _Anything:
+    def __call__(self, *args: Any, **named: Any) -> "_Anything":
         return self
 
 

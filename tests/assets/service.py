@@ -1,7 +1,5 @@
 """An account whose service is a function: no sockets, but a real archive and warehouse."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import threading
@@ -93,7 +91,7 @@ class Account:
         self.client: Any = self.session.client
         self.client.respond = respond
 
-    def open(self, *assets: str) -> Account:
+    def open(self, *assets: str) -> "Account":
         self.session.prepare_reuse(assets, self.checkpoints)
         self.session.request_identity()
         self.client.calls.clear()

@@ -6,8 +6,6 @@ account that was answered before and by one that never was. Asserts: it ends wit
 for it; a line says what is waited for at least once a minute; every request is recorded; no error is of a
 type that is not ours."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
@@ -73,7 +71,7 @@ class Hostile(RawServer):
 
     def __init__(
         self,
-        misbehave: Callable[[Hostile, socket.socket, bytes], bool],
+        misbehave: Callable[["Hostile", socket.socket, bytes], bool],
         whole: int,
         factor: float,
         *,

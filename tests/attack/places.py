@@ -5,8 +5,6 @@ and the how-manieth time. Naming the line makes a place the same one in the next
 in between. Nothing of the program knows of this: `install` wraps what Python offers, in a process that was
 forked to be attacked. What DuckDB and SQLite write themselves is reached by their statements."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import http.client
@@ -58,7 +56,7 @@ class Place:
         return f"{self.kind}@{self.site}#{self.occurrence}"
 
     @classmethod
-    def read(cls, text: str) -> Place:
+    def read(cls, text: str) -> "Place":
         rest, _, occurrence = text.rpartition("#")
         kind, _, site = rest.partition("@")
         return cls(kind, site, int(occurrence))

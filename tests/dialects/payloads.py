@@ -35,10 +35,6 @@ def _contacts(call: CheckedCall, data: Any) -> list[Thing]:
     return []
 
 
-def _is_timeline(call: CheckedCall) -> bool:
-    return _name(call).startswith("getcontacttimeline")
-
-
 @translation("coupon-missing")
 def coupons(call: CheckedCall, data: Any, switches: Switches) -> Any:
     if _name(call) == "getcoupon" and (switches["coupon-missing"] == "all" or not data):
@@ -84,7 +80,7 @@ def tags(call: CheckedCall, data: Any, switches: Switches) -> Any:
 
 @translation("timeline-cut", "activity")
 def timeline(call: CheckedCall, data: Any, switches: Switches) -> Any:
-    if not _is_timeline(call):
+    if not _name(call).startswith("getcontacttimeline"):
         return data
     told = data["timeline"]
     if cut := switches.number("timeline-cut"):

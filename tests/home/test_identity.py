@@ -1,7 +1,5 @@
 """A home knows whose data it holds: nothing of another business is loaded, and nothing is sent to it."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -166,7 +164,7 @@ class Held:
     writes: int
 
     @classmethod
-    def now(cls, home: Path, *services: Service) -> Held:
+    def now(cls, home: Path, *services: Service) -> "Held":
         return cls(home, services, rows(home, "source"), sum(each.writes for each in services))
 
     def unchanged(self) -> tuple[int, int]:

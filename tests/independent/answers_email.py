@@ -5,7 +5,6 @@ from typing import Any
 from .account import Automation, Campaign, ContactList, Event, Member
 from .answers import World, read
 from .shape import Params, ServiceFault, Shape, day_range, number, text, words
-from .variants import Variants
 
 
 @read("emailmarketing/campaigns")
@@ -100,13 +99,10 @@ def _list(world: World, each: ContactList, *, thin: bool, labels: bool) -> dict[
     s = world.shape
     shown = s.entry(id=s.num(each.list_id), name=each.texts["name"])
     if not thin:
-        shown |= {_spelling(world.variants, name): value for name, value in each.texts.items()}
+        right = "confirmation" if world.variants.confirmation_spelled_right else "confimation"
+        shown |= {name.replace("confirmation", right): value for name, value in each.texts.items()}
         shown |= {"doubleOptin": s.flag(each.double_opt_in), "creation_date": s.when(each.at)}
     return shown | ({"fields": s.obj(dict(each.labels))} if labels else {})
-
-
-def _spelling(variants: Variants, name: str) -> str:
-    return name if variants.confirmation_spelled_right else name.replace("confirmation", "confimation")
 
 
 @read("emailmarketing/getaudiences")

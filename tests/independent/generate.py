@@ -1,7 +1,5 @@
 """A random account of any size. Every special case that a table must survive is put in on purpose."""
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from dataclasses import dataclass, fields, replace
@@ -60,7 +58,7 @@ class Sizes:
     webhooks: int = 5
 
     @staticmethod
-    def nothing() -> Sizes:
+    def nothing() -> "Sizes":
         return Sizes(**{size.name: 0 for size in fields(Sizes)})
 
 

@@ -6,8 +6,6 @@ Belongs here: HTTP, the envelope, the key, and faults on the wire. The answers a
     python -m tests.independent.server --contacts 60 --seed 1 --limit 15
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -128,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
-    server: _Server
+    server: "_Server"
 
     def handle_one_request(self) -> None:
         with contextlib.suppress(ConnectionError, TimeoutError, ValueError):

@@ -1,7 +1,5 @@
 """A service and several processes that ask it in virtual time: a minute takes milliseconds."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math
@@ -115,7 +113,7 @@ class Run:
     others_refused: int = 0
     served: list[int] = field(default_factory=list)  # of each process
 
-    def go(self) -> Run:
+    def go(self) -> "Run":
         self._chance = random.Random(self.seed)
         self._order = itertools.count()
         self._events: list[tuple[float, int, Callable[[float], None]]] = []

@@ -1,7 +1,5 @@
 """Listings that change between pages, over HTTP: who is there stays, who is gone goes, and the cost."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -39,7 +37,7 @@ class Moving:
 
     sandbox: Sandbox
     list_id: int
-    changes: dict[tuple[int, int], Callable[[Moving, CheckedCall], object]] = field(default_factory=dict)
+    changes: dict[tuple[int, int], Callable[["Moving", CheckedCall], object]] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)  # pages, in order
     world: World | None = None
 
@@ -62,7 +60,7 @@ class Moving:
         email = f"new{len(self.asked)}@example.com"
         call.world.subscribers.add(Contact(next(call.world.ids), self.list_id, email, call.now, {}))
 
-    def take(self, place: int) -> Callable[[Moving, CheckedCall], object]:
+    def take(self, place: int) -> Callable[["Moving", CheckedCall], object]:
         """The contact in that place goes."""
         return lambda moving, call: call.world.subscribers.delete(moving.members()[place], call.now)
 

@@ -4,8 +4,6 @@ without HTTP for accounts of any size.
 Belongs here: when each contact's timeline changes, and what the listing and the statistics show of it. Not
 here: who is asked (`bench_economy`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -40,7 +38,7 @@ class Moments:
     time: Floats
 
     @classmethod
-    def of(cls, contact: object, time: object) -> Moments:
+    def of(cls, contact: object, time: object) -> "Moments":
         who, when = np.asarray(contact, np.int64), np.asarray(time, float)
         order = np.argsort(when, kind="stable")
         return cls(who[order], when[order])
@@ -87,7 +85,7 @@ class _People:
     character: Ints
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, contacts: int, end: float) -> _People:
+    def draw(cls, rng: np.random.Generator, contacts: int, end: float) -> "_People":
         """`contacts` of them by `START`, over two years and the lists; nine of ten register by day."""
         history = START - _YEARS_S
         share = (1 - _IMPORTED) * (1 + _GROWTH * (end - START) / _YEARS_S)
@@ -102,7 +100,7 @@ class _People:
         )
         return people.at(registered + _DELETED_AFTER[people.character] > end)
 
-    def at(self, chosen: npt.NDArray[np.bool_]) -> _People:
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "_People":
         return _People(self.registered[chosen], self.listed[chosen], self.character[chosen])
 
     def __len__(self) -> int:

@@ -4,8 +4,6 @@ morning.
 Belongs here: the bookkeeping of a warehouse, as columns, and the policies. Not here: the account
 (`simulated_account`), goals (`bench_economy`)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Callable
@@ -34,7 +32,7 @@ class Warehouse:
     pushed_at: Floats
 
     @classmethod
-    def empty(cls, account: SimulatedAccount) -> Warehouse:
+    def empty(cls, account: SimulatedAccount) -> "Warehouse":
         count = len(account)
         return cls(*(np.full(count, np.nan) for _ in range(5)))
 

@@ -1,7 +1,5 @@
 """Tables in memory, for properties of any sequence of loads: each example is rolled back by the next."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import json
@@ -37,7 +35,7 @@ class Tables:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 
-    def fresh(self) -> Tables:
+    def fresh(self) -> "Tables":
         self.connection.rollback()
         self.connection.begin()
         return self

@@ -4,8 +4,6 @@ whatever gets lost.
 The server's own log of what writes have made of statuses judges (`/sandbox/statuses`), not what we say of
 ourselves."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -48,7 +46,7 @@ class Account(Known):
     seen: dict[tuple[int, int], tuple[Member, bool]]
 
     @staticmethod
-    def empty() -> Account:
+    def empty() -> "Account":
         lists = Lists.from_rows([(NEWS, "News"), (SHOP, "Shop")], [(NEWS, CITY, "City")])
         known = Account(Settings(Path()), "main", ZoneInfo("UTC"), lists, {}, {})
         object.__setattr__(known, "seen", {})

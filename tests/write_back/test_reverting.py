@@ -1,7 +1,5 @@
 """A revert sets back what a push changed, and nothing that somebody else has changed since."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from collections.abc import Iterator
@@ -46,7 +44,7 @@ class Service:
     kill_after: int | None = None
 
     @staticmethod
-    def as_read() -> Service:
+    def as_read() -> "Service":
         return Service(
             {
                 number: {

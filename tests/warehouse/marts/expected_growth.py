@@ -1,7 +1,5 @@
 """How lists grow, and the headline numbers by day, worked out without SQL."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import statistics
@@ -20,7 +18,7 @@ from tests.warehouse.marts.expected_social import social_daily
 _FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count")
 #: Who is the same person, from the surest on: the same id, the same address on the same list, the same
 #: address.
-_PERSONS: tuple[Callable[[Crossing], tuple[Any, ...]], ...] = (
+_PERSONS: tuple[Callable[["Crossing"], tuple[Any, ...]], ...] = (
     lambda one: (one.row["contact_id"],),
     lambda one: (one.list_id, one.address),
     lambda one: (one.address,),

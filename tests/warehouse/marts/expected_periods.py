@@ -61,7 +61,10 @@ Things = dict[str, list[tuple[dt.date, Any]]]
 def _things(source: Source, account: str, performed: Found) -> Things:
     """What happened on which day: campaigns, reviews, redeemed coupons, and what account_daily knows."""
     sent = [row for row in performed if (row["account"], row["type"]) == (account, "standard")]
-    sent = [row for row in sent if (row["sent_count"] or 0) > 0 or _is_sent_unknown(row)]
+    unknown = (None, "sent")  # sent, though nobody tells to how many
+    sent = [
+        row for row in sent if (row["sent_count"] or 0) > 0 or (row["sent_count"], row["status"]) == unknown
+    ]
     dated = {
         "campaigns": [(source.local_date(account, row["sent_at"] or row["created_at"]), row) for row in sent],
         "ratings": [
@@ -76,11 +79,6 @@ def _things(source: Source, account: str, performed: Found) -> Things:
         "days": [(row["day_on"], row) for row in account_daily(source) if row["account"] == account],
     }
     return {name: [(day, thing) for day, thing in some if day] for name, some in dated.items()}
-
-
-def _is_sent_unknown(campaign: dict[str, Any]) -> bool:
-    """Sent, though nobody tells to how many."""
-    return campaign["sent_count"] is None and campaign["status"] == "sent"
 
 
 def _summed(

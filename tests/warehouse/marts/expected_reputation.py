@@ -245,7 +245,8 @@ def _counted(
         middle = statistics.median(moment.timestamp() for moment in moments)
         row |= {"median_as_of": dt.datetime.fromtimestamp(middle, dt.UTC), "oldest_as_of": min(moments)}
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
-    row["odd_date_count"] = _odd_dates(source).get((row["account"], row["subject"]), 0)
+    odd_dates = Counter((one["account"], one["table"]) for one in _odd_dates_found(source))
+    row["odd_date_count"] = odd_dates[row["account"], row["subject"]]
     rejected = source.of(row["account"], "sync.rejected_records")
     row["rejected_count"] = sum(one["table_name"] == row["subject"] for one in rejected)
     return row
@@ -279,10 +280,6 @@ def _odd_dates_found(source: Source) -> Found:
             if day and not source.is_plausible(account, day):
                 found.append({"account": account, "table": table})
     return found
-
-
-def _odd_dates(source: Source) -> Counter[tuple[str, str]]:
-    return Counter((row["account"], row["table"]) for row in _odd_dates_found(source))
 
 
 def reviews_waiting(source: Source) -> Found:

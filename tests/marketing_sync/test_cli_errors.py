@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from home.progress import report_waiting
 from marketing_sync import cli
 from tests.dialects.server import Options, serve
 from tests.fixtures import Command, StartSandbox
@@ -328,8 +329,12 @@ def test_a_warehouse_that_another_program_holds_is_said(
 
 
 @pytest.mark.slow
-def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehouse: Path) -> None:
-    with held(warehouse, 1.6) as holder:
+def test_a_warehouse_that_becomes_free_in_time_is_used(
+    command: Command, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [report_waiting, lambda _: holder.kill()]
+    monkeypatch.setattr("home.door.report_waiting", lambda who: [each(who) for each in told])
+    with held(warehouse, 3600) as holder:
         ran = command("status", MARKETING_LOCK_SECONDS="60")
     assert ran.code == 0, ran.text
     assert f"waiting for {PROGRAM} (process {holder.pid})" in ran.err

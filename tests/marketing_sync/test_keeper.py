@@ -10,15 +10,16 @@ import pytest
 
 from tests.waiting import HANGS_S, wait_until
 
-#: A program that starts another one, which heeds no signal; both note that they are there. `ends`: it does so
-#: by itself.
+#: A program that starts another one, which heeds no signal; both note that they are there. It ends by itself
+#: once the note of another one is there, if it is told which.
 PROGRAM = """
 import os, signal, subprocess, sys, time
 deaf = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (2, 15)]; print('up', flush=True); time.sleep(3600)"
 child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
 child.stdout.readline()
 open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}\\n")
-time.sleep(0.5 if sys.argv[2:] else 3600)
+while not (sys.argv[2:] and os.path.exists(sys.argv[2]) and os.path.getsize(sys.argv[2])):
+    time.sleep(0.01)
 """
 PARENT = """
 import signal, sys, time
@@ -82,7 +83,7 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path: Path, end: str) 
 
 def test_one_that_ends_by_itself_ends_the_others(tmp_path: Path) -> None:
     with parent(
-        [str(tmp_path / "a")], [str(tmp_path / "b"), "ends"], then="programs.process.wait()"
+        [str(tmp_path / "a")], [str(tmp_path / "b"), str(tmp_path / "a")], then="programs.process.wait()"
     ) as process:
         wait_until_gone(noted(tmp_path / "a", tmp_path / "b"))
         process.wait(HANGS_S)

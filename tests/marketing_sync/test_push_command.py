@@ -18,12 +18,11 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from tests.dialects.server import serve
 from tests.fixtures import STANDING, UNMISTAKABLE, Command
-from tests.marketing_sync.test_cli_errors import says
+from tests.marketing_sync.test_cli_errors import interrupted, says
 from tests.pipelines.leftovers import contents
-from tests.pipelines.running import Ran, finish, run, start
+from tests.pipelines.running import Ran, run
 from tests.pipelines.sandboxes import KEY, Sandbox, move_account
 from tests.pipelines.tables import query
-from tests.waiting import wait_until
 from warehouse.connection import open_database
 from write_back import kinds
 from write_back.order import Order
@@ -339,10 +338,7 @@ def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox
 @pytest.mark.slow
 def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox, home: Path) -> None:
     service.control("faults", **{"rate-limit": 3})
-    process = start(home, service, *TAGS, "--apply")
-    wait_until(lambda: service.count >= 2 or process.poll() is not None)
-    process.send_signal(signal.SIGINT)
-    stopped = finish(process)
+    stopped = interrupted(home, service, (*TAGS, "--apply"), signal.SIGINT, 1, "emailmarketing/addtag")
     assert stopped.code == 130, stopped.text
     (count,) = re.findall(r"stopped; (\d+) requests? still open", stopped.err)
     assert "Run the same command again to resume" in stopped.err

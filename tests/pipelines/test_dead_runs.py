@@ -200,7 +200,8 @@ def test_without_the_redis_of_the_limit_a_step_waits(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
 def test_a_killed_sync_is_told_and_ended_by_the_next(command: Command, home: Path) -> None:
-    with spawned("--contacts", "20", "--rate-limit", "20") as url:
+    stalled = ("--fault-stall", "1@emailmarketing/getcontacttimeline", "--stall-seconds", "600")
+    with spawned("--contacts", "20", *stalled) as url:
         sandbox = Sandbox(url)
         process = start(home, sandbox, "sync", "--reads-only")
         wait_until(lambda: _has_run(home), "no run was recorded")

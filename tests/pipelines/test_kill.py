@@ -90,11 +90,14 @@ def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None
 def test_an_interrupt_while_models_are_built_publishes_nothing(killed: tuple[Night, Sandbox]) -> None:
     """What a building that was ended half-way leaves: `tests/warehouse/test_models.py`."""
     home = killed[0].home
+    (home / "models").mkdir(exist_ok=True)
+    endless = "select count(*) as n from range(100000000) a, range(100000000) b where a.range <> b.range * 2"
+    (home / "models" / "endless.sql").write_text(endless)
     process = start(home, killed[1], "sync")
     assert process.stderr
     said = list(takewhile(lambda line: "loading" not in line, process.stderr))
     process.send_signal(signal.SIGINT)
-    ran = finish(process, 30)
+    ran = finish(process)
     assert (ran.code, ran.out) == (exits.INTERRUPTED, ""), ran.text
     assert "Traceback" not in "".join(said) + ran.err
     assert "stopped; everything received so far is kept" in ran.err

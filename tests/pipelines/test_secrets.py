@@ -1,8 +1,6 @@
 """The key is only on the wire, at any log level; addresses are in no log and not in Dagster's storage."""
 
 import json
-import signal
-import time
 from pathlib import Path
 
 import duckdb
@@ -11,6 +9,7 @@ import pytest
 from tests.fixtures import UNMISTAKABLE, Command, Night, StartSandbox
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import finish, start
+from tests.waiting import wait_until
 from warehouse.tables import TABLES
 
 PASSWORD = "unmistakable-password-55e0b1"
@@ -67,11 +66,11 @@ def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) ->
 
 
 def test_the_key_is_in_no_ledger_of_a_killed_run(start_sandbox: StartSandbox, home: Path) -> None:
-    service = start_sandbox("--key", UNMISTAKABLE, "--fault-502-html", "0.1")
+    stalled = ("--fault-stall", "1@emailmarketing/getcontacts", "--stall-seconds", "600")
+    service = start_sandbox("--key", UNMISTAKABLE, "--fault-502-html", "0.1", *stalled)
     process = start(home, service, "sync", "--only", "lists", "contacts", MARKETING_API_KEY=UNMISTAKABLE)
-    while service.count < 12 and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
+    wait_until(lambda: service.count >= 12 or process.poll() is not None)
+    process.kill()
     process.communicate()
     found = dict(contents(home))
     assert any(where.endswith("ledger.sqlite: bodies") and content for where, content in found.items())

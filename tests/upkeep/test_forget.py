@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import time
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tests.pipelines.sandboxes import Sandbox, move_account
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
 from tests.upkeep.test_person import ABOUT, ask, somebody
+from tests.waiting import wait_until
 from upkeep.erasing import read_work_list
 from warehouse.archive.suppression import load_forgotten
 from warehouse.publish import published_path
@@ -118,11 +118,10 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     assert found_in(Path(backup), tokens)
     before = rows_of_others(filled, [address], contacts)
     killed = start(filled, None, "forget", address, "--apply", MARKETING_BACKUP_DIR=backup)
-    while not ((work := read_work_list(filled)) and work.places):  # something is done, and more is left
-        assert killed.poll() is None
-        time.sleep(0.01)
-    killed.kill()
-    killed.communicate()
+    with duckdb.connect(str(filled / "warehouse.duckdb"), read_only=True):  # so that something is left
+        wait_until(lambda: killed.poll() is not None or getattr(read_work_list(filled), "places", None))
+        killed.kill()
+        killed.communicate()
     assert "is not finished" in command("status").out
     ran = command("forget", "--apply", MARKETING_BACKUP_DIR=backup)
     assert ran.code == 0, ran.text
@@ -298,10 +297,10 @@ def test_whatever_the_spelling_it_is_them(command: Command, filled: Path, there:
 def test_a_signal_ends_it_with_130_and_it_goes_on(command: Command, filled: Path) -> None:
     address, _ = somebody(filled)
     stopped = start(filled, None, "forget", address, "--apply")
-    while not (filled / "forgetting.json").exists():
-        time.sleep(0.01)
-    stopped.send_signal(signal.SIGTERM)
-    _, said = stopped.communicate()
+    with duckdb.connect(str(filled / "warehouse.duckdb"), read_only=True):  # so that something is left
+        wait_until(lambda: stopped.poll() is not None or (filled / "forgetting.json").exists())
+        stopped.send_signal(signal.SIGTERM)
+        _, said = stopped.communicate()
     assert (stopped.returncode, "unexpected" in said) == (130, False), said
     assert command("forget", "--apply").code == 0
     assert found_in(filled, [address]) == []

@@ -44,6 +44,9 @@ NOW = dt.datetime.fromtimestamp(BEGAN_AT, dt.UTC).strftime("%Y-%m-%dT%H:%M")
 #: An account whose clock stands still, so that every sandbox of it begins the same.
 STANDING = Options(contacts=100, rate_limit=0, now=BEGAN_AT // 60 * 60)
 
+#: Noon of the day before, unix seconds.
+NOON = (BEGAN_AT // 86_400 - 1) * 86_400 + 43_200
+
 
 @dataclass(frozen=True)
 class Night:
@@ -181,12 +184,17 @@ def unrecorded() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our clocks start at `NOON`: no day ends meanwhile."""
+    monkeypatch.setattr("marketing_api.clock.unix_now", lambda: NOON)
+
+
 @contextmanager
 def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. That of `rough_night` does."""
     with patch(
-        "report.mail.write_report",
-        lambda home, _: (published_path(home), SimpleNamespace(accounts=())),
+        "report.mail.write_report", lambda home, _: (published_path(home), SimpleNamespace(accounts=()))
     ):
         yield
 

@@ -18,21 +18,20 @@ from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG, read_days_tag
 from tests.dialects.server import Options, serve
-from tests.fixtures import Command
+from tests.fixtures import NOON, Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("at_noon")]
 UNRECORDED = pytest.mark.usefixtures("unrecorded")
 
 DAY = dt.timedelta(days=1)
 START = dt.date(2015, 1, 1)
+TODAY = dt.datetime.fromtimestamp(NOON, dt.UTC).date()
 
 
 def account(**options: Any) -> Options:
-    return Options(
-        **{"contacts": 100, "rate_limit": 0, "now": int(dt.datetime.now(dt.UTC).timestamp()), **options}
-    )
+    return Options(**{"contacts": 100, "rate_limit": 0, "now": NOON, **options})
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(
 def test_series_cut_to_less_than_a_week_is_read_whole(
     command: Command, service: Sandbox, home: Path, kept: str
 ) -> None:
-    begins = dt.datetime.now(dt.UTC).date() - 60 * DAY
+    begins = TODAY - 60 * DAY
     service.control("switches", **{"series-cut": 5, "series-kept": kept})
     words = ("sync", "--only", "reputation_stats")
     ran = command(*words, sandbox=service, MARKETING_HISTORY_START=str(begins))
@@ -149,24 +148,21 @@ def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_fur
     command: Command, home: Path
 ) -> None:
     """The sandbox's clock is forty days behind: nothing it lists is newer."""
-    today = dt.datetime.now(dt.UTC).date()
-    stopped = dt.datetime.now(dt.UTC) - 40 * DAY
-    with serve(account(now=int(stopped.timestamp()))) as url:
-        service, lacking = Sandbox(url), f"{stopped.date() + DAY} to {today - 2 * DAY}"
+    stopped = TODAY - 40 * DAY
+    with serve(account(now=NOON - 40 * 86_400)) as url:
+        service, lacking = Sandbox(url), f"{stopped + DAY} to {TODAY - 2 * DAY}"
         ran = command("sync", "--only", "reputation_stats", sandbox=service)
         assert ran.code == 1
         assert f"reputation/stats, {lacking}: left out by the service" in ran.out
         assert f"incomplete: {lacking}" in ran.out
         assert ran.out.count("99 %") == 3, "of the days, whatever came of the requests"
-        assert incomplete(home) == [
-            (name, f"{stopped.date() + DAY}..{today - 2 * DAY}") for name in sorted(SERIES)
-        ]
+        assert incomplete(home) == [(name, f"{stopped + DAY}..{TODAY - 2 * DAY}") for name in sorted(SERIES)]
 
         since = service.count
         ran = command("sync", "--only", "reputation_stats", sandbox=service)
         assert ran.code == 0, ran.text
         assert f"incomplete: {lacking}" in ran.out
-        assert asked(service, STATS, since) == [(str(stopped.date() + DAY), str(today))]
+        assert asked(service, STATS, since) == [(str(stopped + DAY), str(TODAY))]
         assert len(incomplete(home)) == 3
         coverage = query(home, "from sync.coverage order by all")
         assert command("rebuild", sandbox=service).code == 0
@@ -194,8 +190,7 @@ ONLY = ("sync", "--only", "direct_reviews", "social_posts")
 def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(
     command: Command, service: Sandbox, last: str
 ) -> None:
-    today = dt.datetime.now(dt.UTC).date()
-    last = {"today": str(today), "tomorrow": str(today + DAY)}.get(last, last)
+    last = {"today": str(TODAY), "tomorrow": str(TODAY + DAY)}.get(last, last)
     ran = command(*ONLY, "--from", "2026-03-05", "--to", last, sandbox=service)
     assert ran.code == 0, ran.text
     assert set(asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")) == {
@@ -212,7 +207,7 @@ def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: C
         service = Sandbox(url)
         ran = command(*ONLY, "--from", "2026-03-05", sandbox=service)
         assert ran.code == 0, ran.text
-        today = dt.datetime.now(ZoneInfo(zone)).date()
+        today = dt.datetime.fromtimestamp(NOON, ZoneInfo(zone)).date()
         assert {
             last for _, last in asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")
         } == {str(today)}
@@ -225,18 +220,17 @@ def test_the_sync_without_days_completes_history_and_says_so(
 ) -> None:
     assert command(*ONLY, "--from", "2026-03-05", "--to", "2026-03-09", sandbox=service).code == 0
     ran = command(*ONLY, sandbox=service)
-    today = dt.datetime.now(dt.UTC).date()
-    assert asked(service, "reputation/direct")[-1] == ("2015-01-01", str(today))
-    assert asked(service, "socialmedia/calendar")[-1] == ("2015-01-01", str(today + 90 * DAY))
-    assert f"direct_reviews, account main: days read: 2015-01-01 to {today}\n" in ran.out
-    assert f"social_posts, account main: days read: 2015-01-01 to {today + 90 * DAY}\n" in ran.out
+    assert asked(service, "reputation/direct")[-1] == ("2015-01-01", str(TODAY))
+    assert asked(service, "socialmedia/calendar")[-1] == ("2015-01-01", str(TODAY + 90 * DAY))
+    assert f"direct_reviews, account main: days read: 2015-01-01 to {TODAY}\n" in ran.out
+    assert f"social_posts, account main: days read: 2015-01-01 to {TODAY + 90 * DAY}\n" in ran.out
     command(*ONLY, sandbox=service)
-    assert asked(service, "reputation/direct")[-1] == (str(today - 7 * DAY), str(today))
+    assert asked(service, "reputation/direct")[-1] == (str(TODAY - 7 * DAY), str(TODAY))
 
 
 @pytest.mark.slow
 def test_days_that_are_still_to_come_need_an_end(command: Command, service: Sandbox) -> None:
-    day = dt.datetime.now(dt.UTC).date() + 3 * DAY
+    day = TODAY + 3 * DAY
     ran = command(*ONLY, "--from", str(day), sandbox=service)
     assert ran.code == 2
     assert f"--from {day} is in the future: add --to" in ran.text

@@ -25,7 +25,7 @@ from marketing_api.client import Connection, Secret
 from pipelines.dagster_internals import PROJECT_TAGS
 from pipelines.definitions import build_definitions, defs
 from tests.dialects.server import serve
-from tests.fixtures import STANDING, Alerts, Command, StartSandbox
+from tests.fixtures import NOON, STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.alerting import Sensor
 from tests.pipelines.sandboxes import KEY, Sandbox, put_in
 from tests.pipelines.tables import query
@@ -120,6 +120,7 @@ def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
     ],
 )
 @pytest.mark.slow
+@pytest.mark.usefixtures("at_noon")
 def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     run_job: RunJob, service: Sandbox, options: dict[str, Any], first: str, last: str | None
 ) -> None:
@@ -127,7 +128,8 @@ def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     result = run_job(MANAGERS, sources.direct_reviews, **options)
     assert result.success, failures(result)
     (asked,) = [entry["params"] for entry in service.asked() if entry["operation"] == "reputation/direct"]
-    assert (asked["from"], asked["to"]) == (first, last or dt.datetime.now(dt.UTC).date().isoformat())
+    today = dt.datetime.fromtimestamp(NOON, dt.UTC).date()
+    assert (asked["from"], asked["to"]) == (first, last or today.isoformat())
 
 
 @pytest.mark.slow
@@ -237,9 +239,7 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     assert "account main: user/managers: HTTP 500" in reason
     (check,) = [check for check in result.get_asset_check_evaluations() if not check.passed][:1]
     assert (check.check_name, check.asset_key.path[-1]) == ("complete", "managers")
-    assert operations(service)["user/managers"] == 4, (
-        "two tries of the table, with two tries of the request each"
-    )
+    assert operations(service)["user/managers"] == 4, "two tries of the table, each of two of the request"
 
     service.control("faults", off=1)
     since = service.count
@@ -304,11 +304,7 @@ def test_a_wrong_key_fails_the_reading_with_one_request(
 
 @pytest.mark.slow
 def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
-    command: Command,
-    start_sandbox: StartSandbox,
-    folder: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command, start_sandbox: StartSandbox, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = start_sandbox("--account", "harbor=k1:1:100", "--account", "hill=k2:2:100")
     entries = [
@@ -341,17 +337,14 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
 
 @pytest.mark.slow
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
-    run_job: RunJob,
-    settings: Settings,
-    service: Sandbox,
-    instance: dg.DagsterInstance,
-    monkeypatch: pytest.MonkeyPatch,
+    run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
 ) -> None:
     """Dagster turns the signal into an error of the step; a retry policy would start the step again."""
     service.control("faults", **{"rate-limit": 2})
     signals = iter([0, 0, 0, signal.SIGINT])
-    put_in(monkeypatch, lambda call, rule: os.kill(os.getpid(), next(signals, 0)) or rule(call))
-    result = run_job(sources.lists, USERS)
+    with pytest.MonkeyPatch.context() as patch:
+        put_in(patch, lambda call, rule: os.kill(os.getpid(), next(signals, 0)) or rule(call))
+        result = run_job(sources.lists, USERS)
     assert not result.success
     restarts = {dg.DagsterEventType.STEP_UP_FOR_RETRY, dg.DagsterEventType.STEP_RESTARTED}
     assert not instance.all_logs(result.run_id, of_type=restarts), "it took the step up again"

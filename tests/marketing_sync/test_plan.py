@@ -13,6 +13,7 @@ from tests.dialects.server import Options, serve
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
+from tests.waiting import HANGS_S
 from warehouse.archive.archive import Archive
 from warehouse.loads.load import Load
 
@@ -72,10 +73,8 @@ def test_what_was_never_read_is_read_with_what_needs_it(
     planned = command("sync", "--dry-run", "--only", "campaign_stats", sandbox=service).out
     assert "campaign_stats" in planned
     assert "timelines" not in planned
-    planned, since = (
-        command("sync", "--dry-run", "--only", "contacts", "--all", sandbox=service).out,
-        service.count,
-    )
+    planned = command("sync", "--dry-run", "--only", "contacts", "--all", sandbox=service).out
+    since = service.count
     told = int(planned.split("\nlistings", 1)[1].split()[0])
     ran = command("sync", "--only", "contacts", sandbox=service)
     assert (ran.code, "read first" in ran.out) == (0, False), ran.text
@@ -88,13 +87,13 @@ def test_every_night_reads_everybody_and_a_rerun_of_the_night_nobody(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assets.fetch.BATCH_RESPONSES", 40)
+    monkeypatch.setattr("assets.fetch.BATCH_SECONDS", HANGS_S)
     assert "nothing has been synced yet" in command("sync", "--dry-run", sandbox=service).out
     assert command(*ONLY, sandbox=service).code == 0
     first = asked(service, 0)
     assert first["getcontacttimeline"] == CONTACTS
-    assert loads(home, "timelines") == [(False, 0), (False, 0), (True, 6)], (
-        "until all are there, the next night goes on"
-    )
+    read = loads(home, "timelines")
+    assert read == [(False, 0), (False, 0), (True, 6)], "until all are there, the next night goes on"
 
     since = service.count
     ran = command(*ONLY, sandbox=service)
@@ -107,9 +106,8 @@ def test_every_night_reads_everybody_and_a_rerun_of_the_night_nobody(
     assert "it reads every timeline and all coupons" in planned.out
     assert "because the night has time" in planned.out, "reasons are in words"
     told = int(planned.out.split("\nlistings", 1)[1].split()[0])
-    assert "of listings" in command("sync", "--dry-run", "--max-requests", "4", sandbox=service).out, (
-        "listings come first"
-    )
+    planned = command("sync", "--dry-run", "--max-requests", "4", sandbox=service).out
+    assert "of listings" in planned, "listings come first"
     assert service.count == since, "planning asks nothing"
     assert command(*ONLY, sandbox=service).code == 0
     night = asked(service, since)
@@ -151,9 +149,7 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
         "select table_name, is_complete from sync.coverage where table_name in ('coupons', "
         "'timeline_events') order by all"
     )
-    assert query(home, coverage) == [("coupons", False), ("timeline_events", False)], (
-        "no coupons were asked yet"
-    )
+    assert query(home, coverage) == [("coupons", False), ("timeline_events", False)], "no coupons were asked"
 
     planned = command("sync", "--dry-run", "--max-requests", "30", sandbox=service)
     assert "the limit of requests leaves out" in planned.out

@@ -73,10 +73,7 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
         (["call", "emailmarketing/getcontact", "12"], "'12' is not a parameter"),
         (["call", "reputation/direct", "filter=yesterday"], "allowed: today"),
         (["call", "reputation/direct", "filter=date", "from=soon"], "a date is needed"),
-        (
-            ["call", "app/me", "--account", "other"],
-            "no account is named 'other'; choose one of these: main",
-        ),
+        (["call", "app/me", "--account", "other"], "no account is named 'other'; choose one of these: main"),
         (["forget", "ann@example.com,Ann"], "'ann@example.com,Ann' is not an e-mail address"),
         (["push", "nosuch", "people.csv"], "No such command 'nosuch'"),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),

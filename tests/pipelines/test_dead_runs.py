@@ -45,11 +45,7 @@ def a_job() -> None:
 @pytest.fixture
 def instance(home: Path, dagster_history: Path) -> Iterator[dg.DagsterInstance]:
     shutil.copytree(dagster_history, prepare_home(home) / "dagster", dirs_exist_ok=True)
-    with (
-        dagster_home(home),
-        warnings.catch_warnings(),
-        open_run_instance(home) as opened,
-    ):
+    with dagster_home(home), warnings.catch_warnings(), open_run_instance(home) as opened:
         warnings.simplefilter("ignore")
         yield opened
 

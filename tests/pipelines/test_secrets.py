@@ -51,14 +51,8 @@ def test_the_key_is_not_printed_at_debug_level(rough_night: Night) -> None:
 
 def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) -> None:
     found = dict(contents(rough_night.home))
-    assert {Path(where.partition(": ")[0]).suffix for where in found} >= {
-        ".parquet",
-        ".duckdb",
-        ".db",
-        ".sqlite",
-        ".yaml",
-        ".log",
-    }
+    suffixes = {Path(where.partition(": ")[0]).suffix for where in found}
+    assert suffixes >= {".parquet", ".duckdb", ".db", ".sqlite", ".yaml", ".log"}
     assert b"@example" in b"".join(
         content for where, content in found.items() if where.endswith(": bodies")
     ), "bodies were not opened"
@@ -83,14 +77,10 @@ def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night)
     assert len({text for text in people if "@" in text}) > 50
     assert len({text for text in people if "@" not in text}) > 100
     people |= {json.dumps(text)[1:-1] for text in people}
-    kept = {
-        where: content
-        for where, content in contents(rough_night.home)
-        if where.startswith(("dagster/", "logs/"))
-    }
-    assert any(b"Call(emailmarketing/getcoupon: email)" in content for content in kept.values()), (
-        "nothing was logged: this proves nothing"
-    )
+    found = contents(rough_night.home)
+    kept = {where: content for where, content in found if where.startswith(("dagster/", "logs/"))}
+    logged = any(b"Call(emailmarketing/getcoupon: email)" in content for content in kept.values())
+    assert logged, "nothing was logged: this proves nothing"
     assert [text for text in people if text in rough_night.ran.text] == []
     # Tens of megabytes, of few different words: only what these contain is looked for in all of it.
     words = b"\n".join({word for content in kept.values() for word in content.split()})
@@ -123,9 +113,8 @@ def test_a_call_shows_neither_key_nor_password(start_sandbox: StartSandbox, home
     assert ("Check whether it took effect" in ran.err) == (fault != "none")
     assert PASSWORD not in ran.text
     assert UNMISTAKABLE not in ran.text
-    assert [entry["operation"] for entry in service.asked()] == ["app/me", "register/createaccount"], (
-        "a write is never sent again"
-    )
+    asked = [entry["operation"] for entry in service.asked()]
+    assert asked == ["app/me", "register/createaccount"], "a write is never sent again"
 
 
 def test_a_write_is_shown_without_its_password_before_it_is_agreed_to(

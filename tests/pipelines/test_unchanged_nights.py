@@ -44,10 +44,7 @@ class Nights:
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     home = prepare_home(tmp_path_factory.mktemp("nights") / "home")
-    with (
-        serve(replace(STANDING, contacts=40)) as url,
-        dg.DagsterInstance.ephemeral() as instance,
-    ):
+    with serve(replace(STANDING, contacts=40)) as url, dg.DagsterInstance.ephemeral() as instance:
         yield Nights(replace(Settings(home), sandbox_url=url), instance)
 
 

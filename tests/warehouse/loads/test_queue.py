@@ -83,11 +83,9 @@ def test_who_came_first_goes_first_and_the_file_is_opened_once() -> None:
 def test_one_that_fails_costs_the_others_nothing_but_a_new_opening() -> None:
     file = File()
     crowd = Crowd(file)
-    before, bad, behind = (
-        crowd.comes("before"),
-        crowd.comes("bad", problem=ValueError("broken")),
-        crowd.comes("behind"),
-    )
+    before = crowd.comes("before")
+    bad = crowd.comes("bad", problem=ValueError("broken"))
+    behind = crowd.comes("behind")
     crowd.go()
     assert (before.result(), behind.result()) == (1, 2)
     with pytest.raises(ValueError, match="broken"):
@@ -97,11 +95,7 @@ def test_one_that_fails_costs_the_others_nothing_but_a_new_opening() -> None:
 def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_tries_again() -> None:
     file = File()
     crowd = Crowd(file)
-    waiting = [
-        crowd.comes("bad", problem=ValueError("broken")),
-        crowd.comes("a"),
-        crowd.comes("b"),
-    ]
+    waiting = [crowd.comes("bad", problem=ValueError("broken")), crowd.comes("a"), crowd.comes("b")]
     file.problem = OSError("held by another")
     crowd.go()
     assert [type(one.exception()) for one in waiting] == [ValueError, OSError, OSError]
@@ -152,9 +146,8 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     queue = LoadQueue(File().opened)
-    monkeypatch.setattr(
-        queue, "_serve_waiting", lambda: None
-    )  # it ends without a word, and leaves the queue as served
+    # it ends without a word, and leaves the queue as served
+    monkeypatch.setattr(queue, "_serve_waiting", lambda: None)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.run_in_turn, lambda opening: opening)
         time.sleep(0.2)

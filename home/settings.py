@@ -286,7 +286,9 @@ def account_of(settings: Settings, name: str | None) -> str:
         return names[0]
     known = ", ".join(names)
     if name is None:
-        raise SettingsError(f"choose an account with --account: {known}")
+        raise SettingsError(
+            f"choose an account with --account (in the launchpad: account): {known}"
+        )
     raise SettingsError(
         f"no account is named {name!r}{did_you_mean(name, names)}; choose one of these: {known}"
     )

@@ -204,7 +204,7 @@ def _load_claims(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audi
     try:
         account = account_of(settings, sync.account)
     except SettingsError as error:
-        text = str(error).replace("with --account", "with account = …")
+        text = str(error).replace("--account (in the launchpad: account)", "account = …")
         unclear = InputError(f"{FILE}, [activations.{sync.name}]: {text}")
         return Audience(sync, "", error=unclear)
     claims = outbox.find_claims(account, sync.name)

@@ -11,7 +11,8 @@ counted as (
         source,
         sum(first_credit)::bigint as first_touch_count,
         sum(last_credit)::bigint as last_touch_count,
-        sum(linear_credit) as linear_touch_count
+        -- rounded, since the order of the sum decides the last digits
+        round(sum(linear_credit), 9) as linear_touch_count
     from {{ ref('attribution') }}
     where outcome = 'goal' and (not is_landing)
     group by all

@@ -8,6 +8,7 @@ unknown column counts as personal."""
 
 import hashlib
 import json
+import logging
 import re
 import secrets
 from collections.abc import Collection, Mapping
@@ -32,6 +33,8 @@ from warehouse.sql import (
     quote_relation,
 )
 from warehouse.tables import ALL_TABLES, SYNC_TABLES
+
+log = logging.getLogger(__name__)
 
 #: Written by `python -m tests.warehouse.test_lineage`.
 LINEAGE = Path(__file__).with_name("lineage.json")
@@ -205,6 +208,7 @@ def personal_key(home: Path, configured: Secret | None = None) -> Secret:
             left.unlink()
         if not path.exists():
             write_file(path, f"{secrets.token_hex(32)}\n".encode())
+            log.warning("created the key %s: hashes made with another key don't match", path)
     return _check_key(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 

@@ -122,11 +122,13 @@ def _report_loaded(
             if reason:
                 failed[asset.name] = reason
             settled = run.find_settled(context)
-            made = _materialize_tables(reader, asset, results, settled)
-            yield from _select_tables(context, made)
             if asset.is_daily:
                 days = _read_by_all(reader, asset, partitions)
-                run.note_days(context.instance, asset.tables, days)
+                # a new day is an event without checks, so the table is reported after it
+                if run.note_days(context.instance, asset.tables, days):
+                    settled -= set(map(asset_key, asset.tables))
+            made = _materialize_tables(reader, asset, results, settled)
+            yield from _select_tables(context, made)
     except Stopped as stopped:
         raise dg.Failure(str(stopped)) from None
     if failed:

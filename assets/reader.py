@@ -141,14 +141,12 @@ class Reader:
             while True:
                 for asset in waiting:
                     is_early = any(before in waiting for before in asset.after)
-                    if not is_early and self._is_loaded(asset):
+                    parts = [(asset.name, session.account) for session in self.sessions]
+                    if not is_early and all(map(self._is_finished, parts)):
                         return asset
                 if self._is_stopping:
                     raise Stopped(_STOPPED)
                 self._changed.wait(0.5)  # in slices, so that an interrupt gets through
-
-    def _is_loaded(self, asset: SourceAsset) -> bool:
-        return all(self._is_finished((asset.name, session.account)) for session in self.sessions)
 
     def stop_fetching(self) -> None:
         """Send nothing more, and release all waiters. The responses so far are in the archive, and

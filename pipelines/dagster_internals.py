@@ -180,9 +180,9 @@ def execute_here(
     return str(result.run_id)
 
 
-def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Set[str]) -> None:
+def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Set[str]) -> bool:
     """Show these partitions of an asset as materialized, without a run, so that the events stay
-    when runs are pruned.
+    when runs are pruned. Returns whether one is new.
 
     Dagster's own call takes milliseconds per partition, so it writes the last one, and the earlier
     ones are copies of that row."""
@@ -205,6 +205,7 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
                 for partition in earlier
             ]
             connection.execute(events.insert(), copies)
+    return last != ""
 
 
 def find_settled(instance: dg.DagsterInstance) -> Set[dg.AssetKey]:

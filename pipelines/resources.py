@@ -67,10 +67,10 @@ class RunReader:
 
     def note_days(
         self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]
-    ) -> None:
-        """Show these days, which are partitions, as materialized."""
-        for table in tables:
-            note_partitions(instance, asset_key(table), days)
+    ) -> bool:
+        """Show these days, which are partitions, as materialized; returns whether one is new."""
+        are_new = [note_partitions(instance, asset_key(table), days) for table in tables]
+        return any(are_new)
 
     def note_in_sync(self, context: dg.AssetExecutionContext) -> None:
         """Record the run in `sync.runs`, so that the copy it publishes contains it."""

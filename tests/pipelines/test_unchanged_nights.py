@@ -121,3 +121,14 @@ def test_a_failed_check_is_told_of_until_it_passes(
     assert checks["complete"]
     assert len(checks) == 5
     assert CHECKED not in made(unchanged)
+
+
+def test_no_check_of_the_first_night_is_older_than_its_table(
+    nights: Nights, first: dg.ExecuteInProcessResult
+) -> None:
+    keys = [each.asset_check_key for each in first.get_asset_check_evaluations()]
+    found = nights.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert found.keys() == set(keys)
+    for key, checked in found.items():
+        (newest,) = nights.instance.fetch_materializations(key.asset_key, limit=1).records
+        assert checked.event.timestamp >= newest.timestamp, key

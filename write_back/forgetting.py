@@ -78,5 +78,5 @@ def delete_from_pushes(
         yield path, len(places)
         if apply:
             left = rows.take_rows(sorted(set(range(len(rows))) - places))
-            keep_rows(path, left, left.numbers)
+            keep_rows(path, left, left.numbers, push.kind)
             write_rejections(home, outbox, push)

@@ -33,7 +33,7 @@ MAX_CHANGES_OF_COLUMN = 6
 UNCHANGED = "unchanged"
 SENT_BEFORE = "sent before"
 QUEUED = "already queued"
-OTHER_ACCOUNT = "the column account names another account: leave the row out, or push it there"
+OTHER_ACCOUNT = "the column account names another account: push it there, or --ignore the column"
 FORGOTTEN = "the person of this row asked to be forgotten: leave the row out"
 #: The warning for rows that put people on a list (observation 52).
 REACHES_PEOPLE = "adding people to a list starts its automations, which send mails immediately"
@@ -184,7 +184,7 @@ class Planning(ABC):
             else:
                 left.append(subject)
         if not left and self.options.keep == "last":
-            raise Superseded(f"row {earlier_row} is later and counts")
+            raise Superseded("a later row counts")
         if not left:
             raise BadValue(f"it says the same as row {earlier_row}")
         self._said |= dict.fromkeys(left, row)

@@ -190,7 +190,7 @@ def enqueue_push(
         typed = [f"{column}={title}" for column, title in order.options.mapping.items()]
 
         def store_rows(push_id: int) -> None:
-            keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, numbers)
+            keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, numbers, plan.kind)
 
         return outbox.enqueue_plan(
             plan,

@@ -88,11 +88,13 @@ def find_rejected(home: Path, outbox: Outbox, push: Push) -> RejectedRows:
         value = push.options.get(name)
         if value:
             options[name] = value
-    rejected = _make_rejected(rows, reasons, push.push_id)
+    rejected = _make_rejected(rows, reasons, push.push_id, push.kind)
     return rejected._replace(kind=push.kind, options=options)
 
 
-def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
+def _make_rejected(
+    rows: Rows, reasons: Iterable[Reason], push_id: int | None, kind: str
+) -> RejectedRows:
     why: dict[int, Reason] = {}
     for reason in reasons:
         for row in reason.rows:
@@ -102,7 +104,7 @@ def _make_rejected(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -
     found: list[RejectedRow] = []
     for place, number in enumerate(rows.numbers):
         if number in why:
-            cells = [kept_text(column[place]) or "" for column in contents]
+            cells = [kept_text(column[place], kind) or "" for column in contents]
             source_place = rows.find_place(number)
             found.append(RejectedRow(push_id, why[number], source_place, tuple(cells)))
     return RejectedRows(columns, found)
@@ -163,7 +165,7 @@ def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     short_hash = plan.source.content_hash[:8]
     name = f"rejected-{plan.kind}-{short_hash}.csv"
     path = folder_of(home, None) / name
-    rejected = _make_rejected(rows, plan.bad, None)
+    rejected = _make_rejected(rows, plan.bad, None, plan.kind)
     return _write_rows(path, rejected)
 
 
@@ -184,14 +186,14 @@ def defuse_cell(text: str) -> str:
     return text
 
 
-def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
+def keep_rows(path: Path, rows: Rows, numbers: Collection[int], kind: str) -> None:
     """Store these rows of the input. When the service refuses them later, the file may be gone."""
     kept_numbers = set(numbers)
     places = [place for place, number in enumerate(rows.numbers) if number in kept_numbers]
     kept = rows.take_rows(places)
     columns: dict[str, list[Any]] = {"": kept.numbers}
     for name, column in kept.cells.items():
-        columns[name] = list(map(kept_text, column))
+        columns[name] = [kept_text(cell, kind) for cell in column]
     columns[PLACE] = [rows.places.get(number) for number in kept.numbers]
     types = dict.fromkeys(columns, pa.string())
     types[""] = pa.int64()
@@ -215,11 +217,10 @@ def kept_rows(path: Path) -> Rows | None:
         metadata = table.schema.metadata or {}
         stored_digest = metadata.get(_DIGEST)
         digest = hash_cells(columns).encode()
-        if stored_digest not in (None, digest):
+        if stored_digest != digest:
             raise ValueError(path)
         numbers = list(map(int, columns.pop("")))
-        places = columns.pop(PLACE, ())  # no places before 1.1
-        numbered_places = zip(numbers, places, strict=False)
+        numbered_places = zip(numbers, columns.pop(PLACE), strict=True)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         log.warning(
             "%s of push %s is damaged (%s): its rows are known by number only",

@@ -1,14 +1,13 @@
 """The input's rows that a push keeps, to tell later which of them were refused."""
 
+import datetime as dt
 import random
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.attack.damage import WAYS, harm, remove
-from write_back.input.rows import Rows
+from write_back.input.rows import Rows, Seen, kept_text
 from write_back.item import Source
 from write_back.rejected_rows import keep_rows, kept_rows
 
@@ -20,7 +19,7 @@ def test_kept_rows_that_are_damaged_are_given_up_and_said(
     path = tmp_path / "7" / "rows.parquet"
     rows = Rows({"email": ["a@x.example", "b@x.example"]}, [2, 3], Source("", ""))
     for seed in range(20):
-        keep_rows(path, rows, [2, 3])
+        keep_rows(path, rows, [2, 3], "tags")
         harm(path, way, random.Random(seed))
         caplog.clear()
         found = kept_rows(path)
@@ -30,16 +29,16 @@ def test_kept_rows_that_are_damaged_are_given_up_and_said(
         remove(path)
 
 
-def test_rows_that_version_1_0_kept_have_neither_digest_nor_places(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"": [2, 5], "email": ["a@x.example", None]}), tmp_path / "rows.parquet")
-    rows = kept_rows(tmp_path / "rows.parquet")
-    assert rows == Rows({"email": ["a@x.example", None]}, [2, 5], Source("", ""))
+def test_a_date_is_kept_as_it_is_displayed_and_as_a_time_of_an_activity() -> None:
+    day = Seen("11/12/2026", dt.datetime(2026, 11, 12, 14))
+    kept = [kept_text(day, kind) for kind in ("contacts", "activities")]
+    assert kept == ["11/12/2026", "2026-11-12 14:00:00"]
 
 
 def test_places_are_kept(tmp_path: Path) -> None:
     places = {2: "line 2", 5: "line 9"}
     rows = Rows({"email": ["a@x.example", "b@x.example"]}, [2, 5], Source("x.csv", ""), places=places)
-    keep_rows(tmp_path / "rows.parquet", rows, [5])
+    keep_rows(tmp_path / "rows.parquet", rows, [5], "tags")
     kept = kept_rows(tmp_path / "rows.parquet")
     assert kept is not None
     assert kept.places == {5: "line 9"}

@@ -113,4 +113,4 @@ def test_every_value_of_every_type_is_planned_or_rejected(
                     plan = make_plan(KINDS[kind], rows, known, Memory(), Options())  # type: ignore[arg-type]
                     check_every_row_has_one_fate(plan)
                     assert all(len(each.reason) > 10 for each in plan.bad)
-        keep_rows(folder / "kept.parquet", found, found.numbers)
+        keep_rows(folder / "kept.parquet", found, found.numbers, "tags")

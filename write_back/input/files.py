@@ -10,6 +10,7 @@ import contextlib
 import copy
 import csv
 import io
+import os
 import re
 import sys
 import zipfile
@@ -97,7 +98,7 @@ def read_file(
         name = "standard input"
         content = (stdin or sys.stdin.buffer).read(limit + 1)
     else:
-        name = path.name
+        name = os.fsencode(path.name).decode(errors="replace")
         content = _read_content(path, limit)
     InputBudget(name, limit).take_bytes(len(content))
     budget = InputBudget(name, limit)
@@ -131,6 +132,8 @@ def _read_content(path: Path, limit: int) -> bytes:
     try:
         with path.expanduser().open("rb") as file:
             return file.read(limit + 1)
+    except RuntimeError:  # such as `~$people.xlsx`
+        raise InputError(f"{path} begins with ~, but no user has this name") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:

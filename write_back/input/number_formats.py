@@ -7,8 +7,11 @@ column. Not here: reading workbooks (`workbook`)."""
 
 import datetime as dt
 import re
+import tomllib
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from pathlib import Path
 
 from write_back.input.rows import Seen, Stored, number_text, text_of
 
@@ -23,26 +26,9 @@ _WORDS = re.compile("mmm|ddd|am/pm")
 #: `m` after hours or before seconds.
 _MINUTES = re.compile(r"(?<=h)[^a-z]*mm?(?!m)|(?<!m)mm?(?=[^a-z]*s)")
 _DATE_PART = re.compile("am/pm|y+|m+|d+|h+|n+|s+")
-#: For `strftime`; `n` are minutes.
-_DATE_FORMS = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "mmmm": "%B",
-    "mmm": "%b",
-    "mm": "%m",
-    "m": "%-m",
-    "dddd": "%A",
-    "ddd": "%a",
-    "dd": "%d",
-    "d": "%-d",
-    "hh": "%H",
-    "h": "%-H",
-    "nn": "%M",
-    "n": "%-M",
-    "ss": "%S",
-    "s": "%-S",
-    "am/pm": "%p",
-}
+_DATE_FORMS: Mapping[str, str] = tomllib.loads(
+    Path(__file__).with_name("date_forms.toml").read_text(encoding="utf-8")
+)
 
 
 def show_number(value: float, code: str) -> Seen:

@@ -8,12 +8,14 @@ import contextlib
 import datetime as dt
 import hashlib
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
@@ -28,46 +30,11 @@ Cell = str | dt.datetime | None
 #: it.
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
-#: How programs write an empty value, and what a failed formula displays.
-_NOTHING = {
-    "NULL",
-    "null",
-    "(null)",
-    "(NULL)",
-    "<null>",
-    "<NULL>",
-    "[NULL]",
-    "\\N",
-    "(none)",
-    "undefined",
-    "nan",
-    "NaN",
-    "NAN",
-    "None",
-    "NaT",
-    "<NA>",
-    "N/A",
-    "n/a",
-}
-_FAILED = {
-    "#N/A",
-    "#REF!",
-    "#VALUE!",
-    "#DIV/0!",
-    "#NAME?",
-    "#NULL!",
-    "#NUM!",
-    "#SPILL!",
-    "#CALC!",
-    "#FIELD!",
-    "#BLOCKED!",
-    "#UNKNOWN!",
-    "#BUSY!",
-    "#CONNECT!",
-    "#ERROR!",
-    "#PYTHON!",
-    "#GETTING_DATA",
-}
+_MARKS = tomllib.loads(Path(__file__).with_name("marks.toml").read_text(encoding="utf-8"))
+_NOTHING = frozenset(_MARKS["nothing"])
+_FAILED = frozenset(_MARKS["failed"])
+#: What LibreOffice displays of an error, and of a number in a column that is too narrow.
+_NO_VALUE = re.compile("Err:[0-9]{3}|#+")
 #: Marks of an empty value in any form of input.
 MARKS = _NOTHING | _FAILED
 #: Invisible characters, except joiners between letters of some scripts and in emoji.
@@ -177,10 +144,11 @@ def cell_text(cell: Cell) -> str | None:
     return text_of(value)
 
 
-def kept_text(cell: Cell) -> str | None:
-    """The cell for a file of rejected rows, with unambiguous dates."""
+def kept_text(cell: Cell, kind: str) -> str | None:
+    """The cell for a file of rejected rows of a kind: as it is displayed, since that is sent, but
+    with unambiguous times for activities."""
     is_date = isinstance(cell, Seen) and isinstance(cell.value, dt.datetime)
-    return cell_text(cell) if is_date else text_of(cell)
+    return cell_text(cell) if is_date and kind == "activities" else text_of(cell)
 
 
 def as_seen(text: str) -> str:
@@ -199,12 +167,12 @@ def cell_of(value: Any) -> Cell:
         text = value.strip()
         if text[:2] == '="':
             raise CannotBeSent(f"it is the formula {show_name(text)}: write its result")
-        if text in _FAILED:
+        if text in _FAILED or _NO_VALUE.fullmatch(text):
             raise CannotBeSent("the cell shows an error like #N/A")
         is_defused = text[:1] == "'" and text[1:2] in FORMULA_SIGNS
         if is_defused:
             text = text[1:]
-        return text or None
+        return text if as_seen(text) else None
     if value is None:
         return None
     if isinstance(value, list):
@@ -412,7 +380,7 @@ def _cells_and_faults(
         try:
             cells.append(cell_of(value))
         except CannotBeSent as error:
-            cells.append(None)
+            cells.append("#N/A")  # in the file of rejected rows, it is rejected again
             faults[number] = f"column {show_name(title)}: {error}"
     return cells, faults
 

@@ -13,7 +13,7 @@ from marketing_api.records.contacts import ADDTAG, REMOVETAG
 from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
-from write_back.input.rows import show_name, text_of
+from write_back.input.rows import Seen, show_name, text_of
 from write_back.item import EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.planning import Planning, bind_parameters, find_contradictions, find_standing
@@ -74,8 +74,12 @@ class TagsPlanning(Planning):
         if self._actions:
             action = values.read_action(self._actions[index])
         who = read_who(cells, index)
-        tag_text = text_of(cells["tag"][index])
-        tags = values.read_tags(tag_text or "")
+        tag_cell = cells["tag"][index]
+        if isinstance(tag_cell, Seen) and "," in tag_cell:
+            raise values.BadValue(
+                "the tag is a number or date with a comma: format the cell as text"
+            )
+        tags = values.read_tags(text_of(tag_cell) or "")
         return _Row(number, who, tags, action)
 
     def _without_contradictions(

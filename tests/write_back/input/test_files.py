@@ -91,7 +91,7 @@ def test_a_blank_before_a_quoted_cell_is_no_part_of_it(delimiter: str) -> None:
 @pytest.mark.parametrize("cell", ['="0170123"', '"=""0170""&""123"""', '="0170'])
 def test_a_formula_with_a_text_is_not_sent_as_it_is_written(cell: str) -> None:
     rows = reading(f"email,phone\na@b.co,{cell}")
-    assert rows.cells["phone"] == [None]
+    assert rows.cells["phone"] == ["#N/A"]
     assert "column “phone”: it is the formula “=" in rows.cell_faults["phone"][2]
 
 
@@ -219,14 +219,20 @@ def test_marks_for_nothing_are_empty_and_counted_in_every_form(tmp_path: Path, m
         assert rows.warnings == (f"these values count as empty: “{mark}” (1)",)
 
 
-def test_a_cell_that_shows_an_error_is_a_fault_of_its_row() -> None:
-    rows = reading(workbook(("email", "tag"), ("a@b.co", "#REF!"), ("c@d.co", "vip")))
-    assert rows.cells["tag"] == [None, "vip"]
+@pytest.mark.parametrize("error", ["#REF!", "#BEZUG!", "#¿NOMBRE?", "Err:502", "########"])
+def test_a_cell_that_shows_an_error_is_a_fault_of_its_row(error: str) -> None:
+    rows = reading(workbook(("email", "tag"), ("a@b.co", error), ("c@d.co", "vip"), ("e@f.co", "\u200b")))
+    assert rows.cells["tag"] == ["#N/A", "vip", None]
     assert rows.cell_faults == {"tag": {2: "column “tag”: the cell shows an error like #N/A"}}
 
 
 def test_a_missing_file_and_a_folder_are_said(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
+    files = {
+        tmp_path / "no.csv": "there is no file",
+        tmp_path: "is a folder",
+        Path("~$a.xlsx"): "begins with ~",
+    }
+    for path, said in files.items():
         with pytest.raises(InputError, match=said):
             read_file(path)
     (tmp_path / "no.xlsx").write_text("email\na@b.co")
@@ -356,10 +362,10 @@ def test_a_formula_gives_its_stored_value_and_without_one_its_row_is_bad_never_e
         stored = with_values(stored, empty, place + rb' t="%s">\1\2<v>%s</v>' % (kind, value))
     assert not rows.cell_faults["city"]
     rows = reading(stored)
-    assert [row["city"] for row in records(rows)] == ["K", "Rom", None]
+    assert [row["city"] for row in records(rows)] == ["K", "Rom", "#N/A"]
     assert rows.cell_faults == {"city": {4: "column “city”: the cell shows an error like #N/A"}}
     empty = reading(with_values(stored, rb"<v>K</v>", b"<v></v>"))
-    assert [row["city"] for row in records(empty)] == [None, "Rom", None]
+    assert [row["city"] for row in records(empty)] == [None, "Rom", "#N/A"]
     assert list(empty.cell_faults["city"]) == [4]
 
 

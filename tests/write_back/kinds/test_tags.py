@@ -12,7 +12,7 @@ from tests.write_back.desk import Desk
 from tests.write_back.planner import Planner, check_every_row_has_one_fate, fates, requests
 from tests.write_back.plans import tag
 from write_back.account_state import Known
-from write_back.input.rows import InputError
+from write_back.input.rows import InputError, Seen
 from write_back.item import State
 from write_back.kinds import TAGS
 from write_back.planning import OTHER_ACCOUNT
@@ -43,6 +43,10 @@ def test_all_tags_of_a_contact_and_action_go_in_one_request(plan: Planner) -> No
         ((6,), "emailmarketing/addtag", {"email": "Bo@Example.com", "id": "102", "tagname": "new"}),
     ]
     assert (planned.new_count, planned.changed_count) == (4, 1)
+
+
+def test_a_number_that_is_displayed_with_a_comma_is_not_two_tags(plan: Planner) -> None:
+    assert "with a comma" in fates(plan(row("ann@example.com", Seen("2,026", 2026.0))))[2]
 
 
 def test_rows_of_another_account_are_rejected(plan: Planner) -> None:

@@ -206,7 +206,8 @@ def _declared_connection(
     }
     key = ""
     try:
-        key = _key_of(where, account, texts) if reads_keys else ""
+        if reads_keys:
+            key = _key_of(where, account, texts)
     except SettingsError as error:
         own["key_error"] = AuthenticationFailed(str(error))
     return Connection(account.name, account.url, Secret(key), **{**for_all, **own})

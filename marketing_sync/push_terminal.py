@@ -87,8 +87,9 @@ def push_order(name: str, settings: Settings, *, apply: bool, json: bool, **type
         order = order_of(settings, KINDS[name], typed)
         options = PUSH_OPTIONS[name].options
     command = PushCommand(name, options, typed, apply, json, settings.is_sandbox_chosen)
-    work = partial(_push_order, order, command, settings)
-    return run_interruptible(settings, order.account, work)
+    return run_interruptible(
+        settings, order.account, partial(_push_order, order, command, settings)
+    )
 
 
 def push_activations(settings: Settings, *, apply: bool, **typed: Any) -> int:

@@ -283,8 +283,9 @@ def _wait_for(sessions: Sequence[AccountSession]) -> None:
     until = math.inf
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
-            is_open = any(other.opened.is_set() and not other.error for other in sessions)
-            if until == math.inf and is_open:
+            if until == math.inf and any(
+                other.opened.is_set() and not other.error for other in sessions
+            ):
                 until = time.monotonic() + _OPENED_TOGETHER_S
 
 

@@ -6,11 +6,10 @@ import datetime as dt
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -109,7 +108,7 @@ def load_environment() -> Environment:
         "short_month": _format_short_month,
     }
     environment.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    environment.globals |= {function.__name__: function for function in _list_functions()}
+    environment.globals |= {function.__name__: function for function in _FUNCTIONS}
     digest = hashlib.sha256(_SCRIPT.encode()).digest()
     environment.globals |= {
         "TIERS": figures.TIERS,
@@ -120,30 +119,6 @@ def load_environment() -> Environment:
         "script_hash": base64.b64encode(digest).decode(),
     }
     return environment
-
-
-def _list_functions() -> list[Callable[..., Any]]:
-    """The functions that templates call by their names."""
-    return [
-        rank_accounts,
-        charts.draw_swatch,
-        charts.stack_opacity,
-        charts.draw_sparkline,
-        draw_account_charts,
-        draw_campaign_charts,
-        figures.key_figures,
-        figures.write_headline,
-        figures.describe_refusals,
-        figures.list_changes,
-        figures.explain_unknown,
-        figures.find_empty_sections,
-        figures.find_newest_campaign,
-        figures.last_week,
-        figures.list_known_measures,
-        figures.count_tiers,
-        describe_data_age,
-        describe_standstill,
-    ]
 
 
 def _format_short_month(value: dt.date) -> str:
@@ -392,3 +367,26 @@ def render_preview(report: ReportData) -> str:
             lines.append(f"| {' | '.join(change[:4])} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or "Nothing has been read yet."
+
+
+#: The functions that templates call by their names.
+_FUNCTIONS = [
+    rank_accounts,
+    charts.draw_swatch,
+    charts.stack_opacity,
+    charts.draw_sparkline,
+    draw_account_charts,
+    draw_campaign_charts,
+    figures.key_figures,
+    figures.write_headline,
+    figures.describe_refusals,
+    figures.list_changes,
+    figures.explain_unknown,
+    figures.find_empty_sections,
+    figures.find_newest_campaign,
+    figures.last_week,
+    figures.list_known_measures,
+    figures.count_tiers,
+    describe_data_age,
+    describe_standstill,
+]

@@ -126,7 +126,7 @@ def _list_some(texts: Sequence[str], most: int = 5) -> str:
 _MARK = "models"
 _BLOCKER = "models_doubt"
 _BUILT = "model "
-_NOT_BUILT = "the models were never built: run `marketing-sync sync`"
+_NOT_BUILT = "the models are not built yet: run `marketing-sync sync`, or the job refresh_models"
 
 #: One build at a time in this process: all write into the same schemas.
 _one_at_a_time = threading.Lock()

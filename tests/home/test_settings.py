@@ -144,8 +144,7 @@ def test_a_home_whose_name_is_no_text_is_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_refused"),
-    [("a%2Fb", True), ("q?x", True), ("a\\b", True), ("50%", False), ("h#y z", False)],
+    ("name", "is_refused"), [("a%2Fb", True), ("q?x", True), ("a\\b", True), ("50%", False), ("h#y z", False)]
 )
 def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is_read(
     tmp_path: Path, name: str, is_refused: bool
@@ -231,15 +230,7 @@ def test_where_the_system_does_not_tell_nothing_is_refused(
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "data",
-        "data/live",
-        "data/live/backup",
-        "{}/data/other/../live/x",
-        "link",
-        "~/data/live",
-    ],
+    "url", ["data", "data/live", "data/live/backup", "{}/data/other/../live/x", "link", "~/data/live"]
 )
 def test_a_backup_and_the_home_are_not_one_in_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str

@@ -45,7 +45,8 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
     ran = command("publish")
     assert ran.code == 1
     assert ran.err == (
-        "marketing-sync: error: nothing was published: the models were never built: run `marketing-sync sync`\n"
+        "marketing-sync: error: nothing was published: the models are not built yet: "
+        "run `marketing-sync sync`, or the job refresh_models\n"
     )
     assert "nothing yet; `marketing-sync sync` publishes" in command("status").out
 

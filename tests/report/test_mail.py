@@ -298,11 +298,7 @@ def test_publishing_mails_once(
     rough_night: Night, command: Command, home: Path, settings: Settings, server: MailServer
 ) -> None:
     shutil.copytree(rough_night.home, home)
-    named = {
-        "URL": f"smtp://127.0.0.1:{server.port}",
-        "FROM": "r@example.com",
-        "TO": "ann@example.com",
-    }
+    named = {"URL": f"smtp://127.0.0.1:{server.port}", "FROM": "r@example.com", "TO": "ann@example.com"}
     environment = {f"MARKETING_MAIL_{name}": value for name, value in named.items()}
     first, again = (command("publish", **environment) for _ in range(2))
     assert (first.code, again.code) == (0, 0), first.err + again.err

@@ -247,7 +247,8 @@ def _describe_unknown(names: _Names, unknown: list[str]) -> list[str]:
     return [
         f"unknown {_columns(unknown)} {', '.join(listed)}",
         f"known are {_list_names(names.all)}",
-        f"say which it is with {option}, or leave unknown columns out with {ignored}",
+        f"say which it is with {option}, or leave unknown columns out with {ignored} (in the "
+        "launchpad: map, ignore)",
     ]
 
 

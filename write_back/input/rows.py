@@ -34,7 +34,7 @@ _MARKS = tomllib.loads(Path(__file__).with_name("marks.toml").read_text(encoding
 _NOTHING = frozenset(_MARKS["nothing"])
 _FAILED = frozenset(_MARKS["failed"])
 #: What LibreOffice displays of an error, and of a number in a column that is too narrow.
-_NO_VALUE = re.compile("Err:[0-9]{3}|#+")
+_UNREADABLE = re.compile("Err:[0-9]{3}|#+")
 #: Marks of an empty value in any form of input.
 MARKS = _NOTHING | _FAILED
 #: Invisible characters, except joiners between letters of some scripts and in emoji.
@@ -167,7 +167,7 @@ def cell_of(value: Any) -> Cell:
         text = value.strip()
         if text[:2] == '="':
             raise CannotBeSent(f"it is the formula {show_name(text)}: write its result")
-        if text in _FAILED or _NO_VALUE.fullmatch(text):
+        if text in _FAILED or _UNREADABLE.fullmatch(text):
             raise CannotBeSent("the cell shows an error like #N/A")
         is_defused = text[:1] == "'" and text[1:2] in FORMULA_SIGNS
         if is_defused:
